@@ -47,11 +47,11 @@ export class Countersign {
   async ask(question: types.Question, options: types.AskOptions = {}): Promise<types.Approval> {
     const task = await this.create(question, { ...pick(options, "idempotencyKey"), ...pick(options, "signal") });
     await options.onCreated?.(task);
-    const timeout = options.timeout ?? secondsUntil(question.decisionBy, this.#transport.serverTime);
     const waiting = { ...pick(options, "include"), ...pick(options, "signal") };
+    const { timeout } = options;
     let decision: types.Decision;
     try {
-      decision = await this.wait(task.id, timeout === undefined ? waiting : { ...waiting, timeout });
+      decision = await (timeout === undefined ? this.#waitUntilDue(task.id, question, waiting) : this.wait(task.id, { ...waiting, timeout }));
     } catch (error) {
       if (!(error instanceof DecisionTimeoutError) || !options.withdrawOnTimeout) throw error;
       decision = await this.#withdraw(task.id, error, waiting);
@@ -59,6 +59,21 @@ export class Countersign {
     if (decision.status === "rejected") throw new RejectedError(decision);
     if (decision.status === "cancelled") throw new CancelledError(decision);
     return decision as types.Approval;
+  }
+
+  /** Waits until the due date of a question, which may be moved meanwhile. */
+  async #waitUntilDue(id: string, question: types.Question, waiting: types.WaitOptions): Promise<types.Decision> {
+    for (let due = question.decisionBy; ; ) {
+      const timeout = secondsUntil(due, this.#transport.serverTime);
+      try {
+        return await this.wait(id, timeout === undefined ? waiting : { ...waiting, timeout });
+      } catch (error) {
+        if (timeout === undefined || !(error instanceof DecisionTimeoutError)) throw error;
+        const task = await this.get(id, { ...pick(waiting, "signal"), retryFor: 0 }).catch(() => question);
+        if (secondsUntil(task.decisionBy, this.#transport.serverTime) === 0) throw error;
+        due = task.decisionBy;
+      }
+    }
   }
 
   /** Creates a task, and its webhooks if the question has some. Repeats after failures make no second one. */

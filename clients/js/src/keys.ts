@@ -7,6 +7,8 @@ import { decode } from "./signatures.js";
 
 /** After how many seconds the keys are fetched again, so that a withdrawn one ends. */
 const LIFETIME = 3600;
+/** For how many seconds keys are used if no newer ones can be fetched. */
+const USABLE = 24 * 3600;
 /** A call that does not verify makes them be fetched at most so often, in seconds. */
 const SHORTEST_AGE = 60;
 /** There are two while the operator replaces the key. */
@@ -21,26 +23,33 @@ interface Jwk {
 /** The server's public keys for webhook calls, fetched when they are needed. */
 export class WebhookKeys {
   readonly #transport: Transport;
-  #keys: CryptoKey[] | undefined;
+  #keys: CryptoKey[] = [];
   #fetched = -Infinity;
+  #tried = -Infinity;
+  /** Why the last fetch failed. */
+  #failure: unknown;
   #fetching: Promise<void> | undefined;
 
   constructor(transport: Transport) {
     this.#transport = transport;
   }
 
-  /** Whether one of the signatures is by a published key. Throws if no keys could be fetched at all. */
+  /** Whether one of the signatures is by a published key. Throws if that cannot be said because no keys could be fetched. */
   async check(signed: Uint8Array<ArrayBuffer>, signatures: Uint8Array<ArrayBuffer>[]): Promise<boolean> {
+    const mayTry = () => now() - this.#tried >= SHORTEST_AGE;
     const age = now() - this.#fetched;
-    if (this.#keys === undefined || age > LIFETIME) await this.#refresh();
+    if (age > USABLE) await this.#refresh();
+    else if (age > LIFETIME && mayTry()) await this.#refresh().catch(() => {});
     if (await this.#isSigned(signed, signatures)) return true;
-    if (signatures.length === 0 || now() - this.#fetched < SHORTEST_AGE) return false;
-    await this.#refresh();
+    if (signatures.length === 0) return false;
+    if (mayTry()) await this.#refresh();
+    else if (this.#failure) throw this.#failure;
+    else return false;
     return this.#isSigned(signed, signatures);
   }
 
   async #isSigned(signed: Uint8Array<ArrayBuffer>, signatures: Uint8Array<ArrayBuffer>[]): Promise<boolean> {
-    for (const key of this.#keys ?? []) {
+    for (const key of this.#keys) {
       for (const signature of signatures) {
         if (await webcrypto.subtle.verify("Ed25519", key, signature, signed)) return true;
       }
@@ -62,10 +71,13 @@ export class WebhookKeys {
       if (!Array.isArray(body.keys)) throw new UnexpectedAnswerError("The answer has no keys.", 200);
       const usable = body.keys.filter(isEd25519).slice(0, MOST_KEYS);
       this.#keys = await Promise.all(usable.map(importKey));
+      [this.#fetched, this.#failure] = [now(), undefined];
     } catch (error) {
-      if (this.#keys === undefined) throw error;
+      this.#failure = error;
+      throw error;
+    } finally {
+      this.#tried = now();
     }
-    this.#fetched = now();
   }
 }
 

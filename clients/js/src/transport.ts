@@ -106,6 +106,7 @@ export class Transport {
 
   async #attempt<T>(call: Call): Promise<{ body: T; headers: Headers }> {
     const timeout = checkSeconds("timeout", call.timeout ?? this.#timeout, 0.001);
+    const body = call.body === undefined ? null : JSON.stringify(call.body);
     const controller = new AbortController();
     const abort = () => controller.abort(call.signal?.reason);
     if (call.signal?.aborted) throw call.signal.reason;
@@ -121,7 +122,7 @@ export class Transport {
       const response = await this.#fetch(this.url + call.path + query, {
         method: call.method,
         headers: this.#headers(call),
-        body: call.body === undefined ? null : JSON.stringify(call.body),
+        body,
         signal: controller.signal,
         redirect: "manual",
         credentials: "omit",

@@ -62,6 +62,16 @@ test("without a time of its own, a question ends with its due date", async () =>
   assert.equal(server.calls(/POST/)[0].body.decisionBy, due.toISOString());
 });
 
+test("a question whose due date was moved waits for the new one", async () => {
+  const asked = client.ask({ ...question, decisionBy: new Date(Date.now() + 1500) }, { withdrawOnTimeout: true });
+  await server.until(() => server.tasks.size === 1);
+  onlyTask().decisionBy = "2099-01-01 00:00:00";
+  await server.until(() => server.calls(/wait=30/).length === 1, "the wait for the new date");
+  assert.equal(server.calls(/cancel/).length, 0);
+  server.end(onlyTask().id, "approved");
+  assert.equal((await asked).status, "approved");
+});
+
 test("a due date passes by the server's clock", async () => {
   for (const ahead of [-300, 300]) {
     const there = (seconds) => new Date(Date.now() + (ahead + seconds) * 1000);

@@ -65,6 +65,11 @@ test("an attempt may take longer than a timer can wait", async () => {
   assert.equal((await patient.get("a1", { retryFor: 0 })).id, "a1");
 });
 
+test("what cannot be JSON is refused at once", async () => {
+  await assert.rejects(client.create({ ...question, metadata: { order: 4711n } }), TypeError);
+  assert.equal(server.calls(create).length, 0);
+});
+
 test("a body that stops in the middle is a failed attempt", async () => {
   server.plan(create, (request, response) => {
     response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });

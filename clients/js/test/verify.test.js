@@ -136,6 +136,11 @@ test("a call cannot be judged while there are no keys, which is no forgery", asy
   t.mock.method(performance, "now", () => clock() + 2 * 3600_000);
   server.plan(keysPath, answer(404, "not-found"));
   assert.ok(await client.verify(headersOf({ signers: [key] }), body), "the keys that are known stay in use");
+  const stranger = new FakeServer().addKey();
+  await assert.rejects(client.verify(headersOf({ signers: [stranger] }), body), { code: "not-found" });
+  t.mock.method(performance, "now", () => clock() + 25 * 3600_000);
+  server.plan(keysPath, answer(404, "not-found"));
+  await assert.rejects(client.verify(headersOf({ signers: [key] }), body), { code: "not-found" }, "but not for ever");
 });
 
 test("keys of other kinds are passed over", async () => {

@@ -31,6 +31,8 @@ class Question {
   #save;
   #signal;
   #tell;
+  /** The age of the record now, in seconds: the computer's clock may be set meanwhile. */
+  #age;
 
   /**
    * @param {object} parts
@@ -45,6 +47,8 @@ class Question {
   constructor({ client, permits, record, save, signal, tell }) {
     [this.#client, this.#permits, this.#record] = [client, permits, record];
     [this.#save, this.#signal, this.#tell] = [save, signal, tell];
+    const [age, begun] = [(Date.now() - record.created) / 1000, performance.now()];
+    this.#age = () => age + (performance.now() - begun) / 1000;
   }
 
   /** Resolves when the question has ended, and all was told. Rejects with `Failed` if it never will, or when the signal is aborted. */
@@ -88,8 +92,8 @@ class Question {
   }
 
   async #ask() {
-    const { created, key, question } = this.#record;
-    if ((Date.now() - created) / 1000 > KEY_LIFETIME) {
+    const { key, question } = this.#record;
+    if (this.#age() > KEY_LIFETIME) {
       throw new Failed(new Error("The question could not be asked for a day. It may have been asked, so it is not asked again."));
     }
     const task = await this.#client.create(question, { idempotencyKey: key, signal: this.#signal, retryFor: 0 });

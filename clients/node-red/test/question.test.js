@@ -29,6 +29,26 @@ test("what is asked and due is told once though the disk fails", async () => {
   assert.deepEqual(told.filter((what) => !["trouble", "well"].includes(what)), ["asked", "due", "approved"]);
 });
 
+test("a question is asked though the clock is set forward by days meanwhile", async (t) => {
+  t.mock.timers.enable({ apis: ["Date"], now: 0 });
+  let calls = 0;
+  const client = {
+    create: async () => {
+      calls += 1;
+      if (calls > 1) return { id: "1", status: "pending", decisionBy: null };
+      t.mock.timers.setTime(3 * 24 * 3600 * 1000);
+      throw new Error("no network yet");
+    },
+    get: async () => ({ id: "1", status: "approved", decisionBy: null }),
+    linkFor: () => "link",
+    now: () => new Date(),
+  };
+  const record = { created: 0, key: "key", question: {} };
+  const { signal } = new AbortController();
+  await new Question({ client, permits, record, save: async () => {}, signal, tell() {} }).run();
+  assert.equal(calls, 2);
+});
+
 test("a call that waits for its turn ends with its node, and leaves the turn to the next one", async () => {
   const permits = new Permits();
   const stop = new AbortController();

@@ -140,6 +140,8 @@ def test_a_removed_key_is_forgotten_and_an_outage_is_not_a_forgery(
     fake.fail("answer", times=1000, answer=problem(503, "overloaded"))
     later(client, monkeypatch, 3601)
     assert client.verify(old, BODY).id == "msg-1"
+    with pytest.raises(KeysUnavailable):
+        client.verify(signed(BODY, keys=(Ed25519PrivateKey.generate(),)), BODY)
     later(client, monkeypatch, 25 * 3600)
     with pytest.raises(KeysUnavailable):
         client.verify(old, BODY)

@@ -83,4 +83,6 @@ def verify(
                 raise KeysUnavailable(f"The published keys could not be fetched: {error}") from error
             if received.has_signature(cache.keys):
                 return received.accept()
+        elif cache.fetched is None or cache.fetched < (cache.tried or 0):
+            raise KeysUnavailable("The published keys are being fetched, or could not be fetched a moment ago.")
     raise VerificationError("No signature by a published key.")

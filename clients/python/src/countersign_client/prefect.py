@@ -133,8 +133,8 @@ def _prepared(block: Countersign, name: str, options: TaskOptions) -> tuple[str,
     decision_by, start = options.get("decision_by"), context.flow_run.expected_start_time
     if isinstance(decision_by, timedelta) and start is not None:
         prepared["decision_by"] = start + decision_by
-    # An idempotency key has at most 255 printable ASCII characters.
-    return f"prefect-{run}-{_safe(name, '[ -~]{1,200}')}", prepared
+    # An idempotency key has at most 255 printable ASCII characters, the last of which is not a space.
+    return f"prefect-{run}-{_safe(name, '[ -~]{0,199}[!-~]')}", prepared
 
 
 def _safe(name: str, allowed: str) -> str:
