@@ -69,8 +69,10 @@ export class Countersign {
         return await this.wait(id, timeout === undefined ? waiting : { ...waiting, timeout });
       } catch (error) {
         if (timeout === undefined || !(error instanceof DecisionTimeoutError)) throw error;
-        const task = await this.get(id, { ...pick(waiting, "signal"), retryFor: 0 }).catch(() => question);
-        if (secondsUntil(task.decisionBy, this.#transport.serverTime) === 0) throw error;
+        const task = await this.get(id, pick(waiting, "signal")).catch(() => undefined);
+        waiting.signal?.throwIfAborted();
+        const isDue = task?.status === "pending" && secondsUntil(task.decisionBy, this.#transport.serverTime) === 0;
+        if (!task || isDue) throw error;
         due = task.decisionBy;
       }
     }

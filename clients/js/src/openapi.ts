@@ -2329,8 +2329,8 @@ export type components = {
          */
         WebhookEvent: "approved" | "rejected" | "due" | "cancelled";
         /**
-         * @description A URL that is called when its task is decided, or when its due date passes. The last six fields are there if the
-         *     registration had them, and for those who see the whole URL.
+         * @description A URL that is called when its task is decided, or when its due date passes. Those who see the whole URL
+         *     see the fields after `status`, which except for `events` are there if the registration had them.
          */
         WebhookResponse: {
             /** @description A body with placeholders. */

@@ -1,4 +1,5 @@
 "use strict";
+const os = require("node:os");
 
 const INCLUDE = ["comment", "decidedBy", "decisionMade", "decidedVia", "metadata", "version"];
 /** For how long the server knows the key of a creation, less an hour, in seconds. */
@@ -31,7 +32,7 @@ class Question {
   #save;
   #signal;
   #tell;
-  /** The age of the record now, in seconds: the computer's clock may be set meanwhile. */
+  /** The age of the record now, in seconds: the computer's clock may be set meanwhile, and the computer may sleep. */
   #age;
 
   /**
@@ -47,8 +48,8 @@ class Question {
   constructor({ client, permits, record, save, signal, tell }) {
     [this.#client, this.#permits, this.#record] = [client, permits, record];
     [this.#save, this.#signal, this.#tell] = [save, signal, tell];
-    const [age, begun] = [(Date.now() - record.created) / 1000, performance.now()];
-    this.#age = () => age + (performance.now() - begun) / 1000;
+    const [age, begun] = [(Date.now() - record.created) / 1000, os.uptime()];
+    this.#age = () => age + os.uptime() - begun;
   }
 
   /** Resolves when the question has ended, and all was told. Rejects with `Failed` if it never will, or when the signal is aborted. */

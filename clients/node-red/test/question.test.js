@@ -1,5 +1,6 @@
 "use strict";
 const assert = require("node:assert/strict");
+const os = require("node:os");
 const { test } = require("node:test");
 
 const { Permits } = require("../lib/permits.js");
@@ -47,6 +48,21 @@ test("a question is asked though the clock is set forward by days meanwhile", as
   const { signal } = new AbortController();
   await new Question({ client, permits, record, save: async () => {}, signal, tell() {} }).run();
   assert.equal(calls, 2);
+});
+
+test("a question whose answer was lost a day ago is not asked again, though the computer slept meanwhile", async (t) => {
+  const uptime = os.uptime();
+  let calls = 0;
+  const create = async () => {
+    calls += 1;
+    t.mock.method(os, "uptime", () => uptime + 25 * 3600);
+    throw new Error("the answer was lost");
+  };
+  const record = { created: Date.now(), key: "key", question: {} };
+  const { signal } = new AbortController();
+  const question = new Question({ client: { create }, permits, record, save: async () => {}, signal, tell() {} });
+  await assert.rejects(question.run(), { name: "Failed" });
+  assert.equal(calls, 1);
 });
 
 test("a call that waits for its turn ends with its node, and leaves the turn to the next one", async () => {

@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
+use tokio_util::sync::CancellationToken;
 
 use crate::admission::{Connections, Permit};
 use crate::connection::{self, Connection, track_request};
@@ -192,12 +193,15 @@ fn run(running: &Running, server: Server) {
         shutdown.cancelled().await;
         handle.stop(true).await;
     });
-    running.spawn(async move {
-        if let Err(error) = server.await {
-            tracing::error!(%error, "the HTTP server failed; the process stops");
-            failed.cancel();
-        }
-    });
+    running.spawn(stop_if_failed(server, failed));
+}
+
+/// Waits for the end of a server. A process whose server has failed would go on without its port and say that it is ready.
+async fn stop_if_failed(server: impl Future<Output = io::Result<()>>, stop: CancellationToken) {
+    if let Err(error) = server.await {
+        tracing::error!(%error, "the HTTP server failed; the process stops");
+        stop.cancel();
+    }
 }
 
 fn tls_acceptor(mut config: ServerConfig) -> TlsAcceptor {
@@ -237,10 +241,23 @@ fn prepare(socket: &TcpStream) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::ready;
+    use std::io;
+
     use actix_web::rt::net::TcpStream;
     use tokio::net::TcpListener;
+    use tokio_util::sync::CancellationToken;
 
-    use super::prepare;
+    use super::{prepare, stop_if_failed};
+
+    #[tokio::test]
+    async fn a_server_that_fails_stops_its_process() {
+        for (ended, stops) in [(Ok(()), false), (Err(io::Error::other("no port")), true)] {
+            let stop = CancellationToken::new();
+            stop_if_failed(ready(ended), stop.clone()).await;
+            assert_eq!(stop.is_cancelled(), stops);
+        }
+    }
 
     #[tokio::test]
     async fn the_end_of_a_response_does_not_wait_for_acknowledgements() {

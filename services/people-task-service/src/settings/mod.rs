@@ -115,7 +115,8 @@ app_config::settings! {
         pub user_tasks: u64 = or_default("QUOTA_USER_PENDING_TASKS", "1000000"),
         /// Pending tasks that all users together may have; 0 for no limit.
         pub all_tasks: u64 = or_default("QUOTA_PENDING_TASKS", "10000000"),
-        /// Webhooks that a user may have registered for own pending tasks; 0 for no limit.
+        /// Webhooks that a user may have registered for own pending tasks; 0 for no limit. A user who has as many registers none for
+        /// tasks of others either.
         pub user_webhooks: u64 = or_default("QUOTA_USER_WEBHOOKS", "2000000"),
         /// Webhooks that all tasks together may have, decided ones too, so that they become ever more; 0 for no limit.
         pub all_webhooks: u64 = or_default("QUOTA_WEBHOOKS", "0"),

@@ -9,8 +9,8 @@ use crate::status::{DeliveryStatus, WebhookEvent};
 use crate::webhook_options::{BodyTemplate, CallMethod, Success, WebhookOptions};
 use crate::webhooks::store::Webhook;
 
-/// A URL that is called when its task is decided, or when its due date passes. The last six fields are there if the
-/// registration had them, and for those who see the whole URL.
+/// A URL that is called when its task is decided, or when its due date passes. Those who see the whole URL
+/// see the fields after `status`, which except for `events` are there if the registration had them.
 #[skip_serializing_none]
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -17,7 +17,6 @@ use values::{DeletionId, Names as _, Secret, Timestamp, UserId};
 
 use super::steps::Step;
 use crate::schema::{deletion_settings, deletion_steps, deletions, users};
-use crate::settings::EmailVerification;
 
 values::names! {
     pub(crate) enum DeletionStatus {
@@ -195,19 +194,15 @@ macro_rules! retryable {
 }
 
 /// Starts at most `limit` failed deletions again, each at the step that failed, and returns how many. The sweep
-/// publishes them. An address that has become one that gives access to tasks is trusted from now on. Must run in a
+/// publishes them. An address that was confirmed meanwhile is trusted from now on. Must run in a
 /// transaction.
 pub(super) fn retry_failed(
     connection: &mut Connection,
     limit: usize,
     with_engine: bool,
-    verification: EmailVerification,
     entry: impl Fn(UserId) -> Entry,
 ) -> Result<usize, Error> {
-    let all_are_trusted = (verification == EmailVerification::Off).into_sql::<Bool>();
-    let is_trusted = deletions::email_trusted
-        .or(users::email_confirmed.is_not_null())
-        .or(all_are_trusted);
+    let is_trusted = deletions::email_trusted.or(users::email_confirmed.is_not_null());
     // It waits for no lock, so the order in which it locks a user and its deletion does not matter.
     let failed: Vec<(DeletionId, UserId, bool)> = retryable!(with_engine)
         .order(deletions::user_id)

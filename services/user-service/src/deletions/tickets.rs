@@ -82,7 +82,6 @@ pub(super) async fn retry_failed(
     actor: RequestActor,
 ) -> Result<(usize, bool), UserError> {
     let (mut retried, with_engine) = (0, context.settings.flow_engine.is_some());
-    let verification = context.settings.email_verification;
     while retried < MAX_PER_CALL {
         let actor = actor.clone();
         let entry = move |user| {
@@ -90,7 +89,7 @@ pub(super) async fn retry_failed(
             entry.detail(serde_json::json!({ "retried": true }))
         };
         let retry = move |connection: &mut Connection| {
-            store::retry_failed(connection, BATCH, with_engine, verification, entry)
+            store::retry_failed(connection, BATCH, with_engine, entry)
         };
         let batch = context.database.transaction(retry).await?;
         retried += batch;

@@ -17,6 +17,11 @@ addEventListener("click", (event) => {
   event.stopPropagation();
 }, true);
 
+// Chromium lets `cancel` be prevented once. What is being sent cannot be cancelled, and how that goes is said in the dialog.
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && document.querySelector("dialog [aria-busy]")) event.preventDefault();
+});
+
 export const $ = (id) => document.getElementById(id);
 
 /** An element with attributes and children. Strings become text nodes, never markup. */
@@ -180,7 +185,7 @@ export function openDialog(dialog) {
     // The page may have been rendered again meanwhile.
     if (opener && !opener.isConnected && document.activeElement === document.body) focusInPlaceOf(opener);
   });
-  // What is being sent cannot be cancelled, and how that goes is said in the dialog.
+  // By the gesture of a phone.
   dialog.addEventListener("cancel", (event) => { if (dialog.querySelector("[aria-busy]")) event.preventDefault(); });
   const first = dialog.querySelector("[autofocus], input");
   // Only a real dialog takes the focus for it.

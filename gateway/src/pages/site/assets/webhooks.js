@@ -18,8 +18,8 @@ export function webhooksCard(task) {
     try {
       await show(body, task, reload);
       if (!done) return;
-      notify(t(done));
-      title.focus();
+      notify(t(done), "good");
+      title.focus({ preventScroll: true });
     } catch (error) {
       if (await failed(error)) await reload(done);
     }
@@ -91,7 +91,7 @@ function deliveryRow(delivery, reload) {
   const { id, taskStatus, created, status, suspended } = delivery;
   const name = `delivery-${id}`;
   return element("div", { role: "group", "aria-labelledby": name },
-    element("span", { id: name }, t(taskStatus === "due" ? "due" : `decided ${taskStatus}`), " · ", exactTime(parseTime(created))), " ",
+    element("span", { id: name }, t(`decided ${taskStatus}`), " · ", exactTime(parseTime(created))), " ",
     element("span", { class: `status ${status}` }, t(`webhook ${status}`)),
     suspended ? element("p", { class: "soft" }, t("suspended")) : null,
     deliveryDetails(delivery),

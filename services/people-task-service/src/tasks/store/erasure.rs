@@ -51,7 +51,7 @@ pub(crate) fn find_free(owned: &str, rest: &str) -> String {
     )
 }
 
-/// Loads the oldest tasks that the user created or requested, at most `limit`, with the statements of [`find`] or
+/// Loads tasks that the user created or requested, at most `limit`, with the statements of [`find`] or
 /// [`find_free`].
 pub(crate) fn load_tasks_of_user(
     connection: &mut PgConnection,

@@ -166,6 +166,7 @@ async fn escape_closes_no_form_that_is_being_sent() {
     answer(&phone, "POST /people-task/tasks", &[late]).await;
     phone.click("Create").await;
     phone.press(ESCAPE).await;
+    phone.press(ESCAPE).await;
     phone.run("window.lose()").await;
     phone.sees(UNREACHABLE).await;
     phone.press(ESCAPE).await;

@@ -98,6 +98,7 @@ export const texts = {
   "decided approved": "Genehmigt",
   "decided rejected": "Abgelehnt",
   "decided cancelled": "Zurückgezogen",
+  "decided due": "Fällig",
   "decided approved by": "Genehmigt von {who}",
   "decided rejected by": "Abgelehnt von {who}",
   "decided cancelled by": "Zurückgezogen von {who}",

@@ -98,6 +98,7 @@ export const texts = {
   "decided approved": "Approved",
   "decided rejected": "Rejected",
   "decided cancelled": "Withdrawn",
+  "decided due": "Due",
   "decided approved by": "Approved by {who}",
   "decided rejected by": "Rejected by {who}",
   "decided cancelled by": "Withdrawn by {who}",
