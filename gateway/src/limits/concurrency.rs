@@ -75,8 +75,8 @@ pub(crate) fn try_acquire(
     shares.try_acquire(client_network(client), units)
 }
 
-/// Counts a refusal, and returns the problem of a request that has changed nothing: `429 too-many-concurrent-requests` if its client holds
-/// its whole share, `503 overloaded` if all clients together hold too much.
+/// Counts a refusal, and returns the problem of a request that has changed nothing: `429 too-many-concurrent-requests` if its
+/// client holds its whole share, `503 overloaded` if all clients together hold too much.
 pub(crate) fn refusal(refused: Refused) -> Problem {
     match refused {
         Refused::ShareUsed => {

@@ -194,8 +194,7 @@ macro_rules! retryable {
 }
 
 /// Starts at most `limit` failed deletions again, each at the step that failed, and returns how many. The sweep
-/// publishes them. An address that was confirmed meanwhile is trusted from now on. Must run in a
-/// transaction.
+/// publishes them. An address that was confirmed meanwhile is trusted from now on. Must run in a transaction.
 pub(super) fn retry_failed(
     connection: &mut Connection,
     limit: usize,
